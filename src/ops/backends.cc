@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cpu/gemm.h"
+#include "gpu/host/gpu_status.h"
 #include "ops/execute.h"
 
 namespace dsattn {
@@ -38,10 +39,14 @@ Result<CpuIsa> parse_cpu_isa(std::string_view name) {
 CpuIsa best_cpu_isa() { return cpu::detect_cpu_isa(); }
 
 std::vector<BackendInfo> backends() {
+  const gpu::GpuStatus gpu = gpu::gpu_status();
+  const std::string no_kernels = "no GPU kernel of these operations is built yet";
   return {
       {Backend::kRef, true, "float64 reference, one thread"},
       {Backend::kCpu, true, fmt::format("CPU engine, {}", to_string(best_cpu_isa()))},
-      {Backend::kCuda, false, "no GPU kernel of these operations is built yet"},
+      {Backend::kCuda, false,
+       gpu.available ? fmt::format("{}: {}", gpu.detail, no_kernels)
+                     : fmt::format("{}; {}", no_kernels, gpu.detail)},
       {Backend::kSimSm90a, false, "no sm_90a kernel of these operations is built yet"},
       {Backend::kSimSm100a, false, "no sm_100a kernel of these operations is built yet"},
   };
@@ -53,6 +58,7 @@ Result<Backend> resolve_backend(const ExecContext& ctx, const std::vector<BoundT
     const bool on_gpu = !tensors.empty() && tensors.front().view.device.type == DeviceType::kCuda;
     wanted = on_gpu ? Backend::kCuda : Backend::kCpu;
   }
+  if (wanted == Backend::kRef || wanted == Backend::kCpu) return wanted;  // wakes no GPU driver
   for (const BackendInfo& info : backends()) {
     if (info.backend != wanted) continue;
     if (info.available) return wanted;
