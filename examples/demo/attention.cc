@@ -1,3 +1,4 @@
+// Arguments of the operations from the states of a layer, and the calls.
 #include "attention.h"
 
 #include <algorithm>

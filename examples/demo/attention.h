@@ -52,11 +52,11 @@ class Storage {
 struct AttentionState {
   explicit AttentionState(const ModelConfig& config);
 
-  Storage q, kv, out, dout;       // [T, H, D], [T, D], [T, H, Dv], [T, H, Dv]
-  Storage index_q, index_k;       // [T, Hi, 128], [T, 128]
-  std::vector<float> index_w;     // [T, Hi]
-  std::vector<float> lse;         // [T, H]
-  std::vector<int32_t> topk_idxs; // [T, k], ids chosen by the indexer
+  Storage q, kv, out, dout;        // [T, H, D], [T, D], [T, H, Dv], [T, H, Dv]
+  Storage index_q, index_k;        // [T, Hi, 128], [T, 128]
+  std::vector<float> index_w;      // [T, Hi]
+  std::vector<float> lse;          // [T, H]
+  std::vector<int32_t> topk_idxs;  // [T, k], ids chosen by the indexer
 };
 
 /// Gradients of one layer's attention.

@@ -1,3 +1,4 @@
+// From options to a plan, and from the result to files, JSON and an exit status.
 #include "demo.h"
 
 #include <fmt/format.h>
@@ -94,7 +95,8 @@ int run_demo(const DemoOptions& options) {
   if (auto done = write_outputs(options, json, to_svg(config, *result, *text)); !done) {
     return report_error(done.error(), kUsage);
   }
-  const bool met = std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.met; });
+  const bool met =
+      std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.met; });
   if (met) return kPass;
   return result->stopped_early ? kIncomplete : kFailed;
 }

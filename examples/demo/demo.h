@@ -13,7 +13,7 @@ namespace dsattn::demo {
 
 struct DemoOptions {
   std::string text;          ///< a text file; empty: the licence texts that every Debian carries
-  int64_t steps = 320;       ///< optimizer steps of each model
+  int64_t steps = 200;       ///< optimizer steps of each model
   uint64_t seed = 1;         ///< weights and batches; the same seed gives the same losses
   double seconds = 0;        ///< stop training after this many seconds; 0: no limit
   std::string out;           ///< folder for demo.svg and demo.json; empty: write neither

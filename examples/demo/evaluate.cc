@@ -1,3 +1,4 @@
+// Held-out loss and captured attention mass.
 #include "evaluate.h"
 
 #include <algorithm>
@@ -45,10 +46,13 @@ CapturedMass layer_mass(const ModelConfig& config, const std::vector<float>& tar
     sum.indexer += mass_of(row, ids.data() + t * config.top_k, config.top_k);
     sum.best += best_mass(visible, position + 1, config.top_k);
     sum.random += random_mass(visible, position + 1, config.top_k, random);
+    for (int64_t s = position + 1 - config.top_k; s <= position; ++s) {
+      sum.recent += static_cast<double>(visible[s]);
+    }
     ++queries;
   }
   const double count = static_cast<double>(std::max<int64_t>(1, queries));
-  return {sum.indexer / count, sum.best / count, sum.random / count};
+  return {sum.indexer / count, sum.best / count, sum.random / count, sum.recent / count};
 }
 
 }  // namespace
@@ -89,6 +93,7 @@ Result<CapturedMass> captured_mass(Model& model, Params& params, const Text& tex
     mean.indexer += weight * layer.indexer;
     mean.best += weight * layer.best;
     mean.random += weight * layer.random;
+    mean.recent += weight * layer.recent;
   }
   return mean;
 }

@@ -17,9 +17,11 @@ struct CapturedMass {
   double indexer = 0.0;  ///< the indexer's k keys
   double best = 0.0;     ///< the k keys with the largest probability
   double random = 0.0;   ///< k different keys drawn at random
+  double recent = 0.0;   ///< the last k keys: what a sliding window would hold
 
   double indexer_share() const { return best > 0.0 ? indexer / best : 0.0; }
   double random_share() const { return best > 0.0 ? random / best : 0.0; }
+  double recent_share() const { return best > 0.0 ? recent / best : 0.0; }
 };
 
 /// Measured on the first batch of the held-out text, each layer's input coming from `mode`.

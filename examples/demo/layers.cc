@@ -1,3 +1,4 @@
+// Elementwise layers; every sum has one order, whatever the number of threads.
 #include "layers.h"
 
 #include <algorithm>
@@ -112,8 +113,7 @@ void squared_relu(int64_t count, const float* x, float* y, int threads) {
   }
 }
 
-void squared_relu_backward(int64_t count, const float* x, const float* dy, float* dx,
-                           int threads) {
+void squared_relu_backward(int64_t count, const float* x, const float* dy, float* dx, int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
   for (int64_t i = 0; i < count; ++i) dx[i] = dy[i] * 2.0f * std::max(x[i], 0.0f);
 }

@@ -57,7 +57,6 @@ double cross_entropy(int64_t rows, int64_t classes, float* logits, const uint8_t
 void add_bias(int64_t rows, int64_t cols, const float* bias, float* x, int threads);
 
 /// out[cols] += the sum over rows of x[rows, cols].
-void add_row_sums(int64_t rows, int64_t cols, const float* x, std::vector<float>& out,
-                  int threads);
+void add_row_sums(int64_t rows, int64_t cols, const float* x, std::vector<float>& out, int threads);
 
 }  // namespace dsattn::demo

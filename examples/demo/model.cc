@@ -1,3 +1,4 @@
+// Activations and the forward pass. The backward pass is in model_backward.cc.
 #include "model.h"
 
 #include <algorithm>

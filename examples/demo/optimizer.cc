@@ -1,3 +1,4 @@
+// One AdamW step over all parameters.
 #include "optimizer.h"
 
 #include <algorithm>

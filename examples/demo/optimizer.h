@@ -9,7 +9,7 @@
 namespace dsattn::demo {
 
 struct OptimizerConfig {
-  double model_rate = 4e-3;    ///< peak learning rates
+  double model_rate = 4e-3;  ///< peak learning rates
   double indexer_rate = 4e-3;
   double beta1 = 0.9;
   double beta2 = 0.95;

@@ -1,9 +1,9 @@
 // Weights: their shapes and first values.
-#include "model.h"
-#include "random.h"
-
 #include <algorithm>
 #include <cmath>
+
+#include "model.h"
+#include "random.h"
 
 namespace dsattn::demo {
 namespace {
@@ -36,7 +36,8 @@ Param position_bias(const ModelConfig& c, int64_t heads, int64_t head_width, int
   Param p = constant(heads * head_width, 0.0f);
   for (int64_t h = 0; h < heads; ++h) {
     for (int64_t i = 0; i < width / 2; ++i) {
-      const double angle = static_cast<double>(lag + h * lag_step) * Rotation::rate(c.context, width, i);
+      const double angle =
+          static_cast<double>(lag + h * lag_step) * Rotation::rate(c.context, width, i);
       const size_t at = size_t(h * head_width + first + i);
       p.value[at] = strength * static_cast<float>(std::cos(angle));
       p.value[at + size_t(width / 2)] = -strength * static_cast<float>(std::sin(angle));
@@ -66,8 +67,8 @@ LayerParams make_layer(const ModelConfig& c, Random& random) {
   p.b_index_k = position_bias(c, 1, kIndexWidth, 0, c.index_rope, 1.0f, 0, 0);
   p.w_index_w = matrix_param(random, c.width, c.index_heads, 0.1f);
   p.b_index_w = constant(c.index_heads, 1.0f);
-  for (Param* index : {&p.w_index_q, &p.b_index_q, &p.w_index_k, &p.b_index_k, &p.w_index_w,
-                       &p.b_index_w}) {
+  for (Param* index :
+       {&p.w_index_q, &p.b_index_q, &p.w_index_k, &p.b_index_k, &p.w_index_w, &p.b_index_w}) {
     index->indexer = true;
   }
   return p;
@@ -89,10 +90,9 @@ Params Params::make(const ModelConfig& config, uint64_t seed) {
 std::vector<Param*> Params::all() {
   std::vector<Param*> list = {&embedding, &final_norm, &w_head};
   for (LayerParams& p : layers) {
-    for (Param* param :
-         {&p.attention_norm, &p.w_q, &p.b_q, &p.w_kv, &p.b_kv, &p.kv_norm, &p.sink, &p.w_o,
-          &p.mlp_norm, &p.w_in, &p.w_out, &p.w_index_q, &p.b_index_q, &p.w_index_k, &p.b_index_k,
-          &p.w_index_w, &p.b_index_w}) {
+    for (Param* param : {&p.attention_norm, &p.w_q, &p.b_q, &p.w_kv, &p.b_kv, &p.kv_norm, &p.sink,
+                         &p.w_o, &p.mlp_norm, &p.w_in, &p.w_out, &p.w_index_q, &p.b_index_q,
+                         &p.w_index_k, &p.b_index_k, &p.w_index_w, &p.b_index_w}) {
       list.push_back(param);
     }
   }

@@ -1,3 +1,4 @@
+// Copies the tensors of one layer into a .safetensors file.
 #include "problem_file.h"
 
 #include <cstring>
@@ -28,10 +29,10 @@ Result<void> save_problem(const std::string& path, Model& model, Params& params,
   }
   std::vector<float>& sink = params.layers[size_t(layer)].sink.value;
   const AttentionInputs inputs = model.attention().inputs(state);
-  const TensorView views[] = {
-      inputs.q, inputs.kv, model.attention().selection(state, true).topk_idxs,
-      TensorView(sink.data(), DType::kF32, {c.heads}),
-      state.dout.view({c.tokens(), c.heads, c.latent})};
+  const TensorView views[] = {inputs.q, inputs.kv,
+                              model.attention().selection(state, true).topk_idxs,
+                              TensorView(sink.data(), DType::kF32, {c.heads}),
+                              state.dout.view({c.tokens(), c.heads, c.latent})};
   const char* const names[] = {"q", "kv", "topk_idxs", "sink", "dout"};
   Safetensors file;
   for (size_t i = 0; i < std::size(views); ++i) {

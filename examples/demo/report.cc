@@ -1,3 +1,4 @@
+// Text, JSON and plot of a run.
 #include "report.h"
 
 #include <fmt/format.h>
@@ -15,11 +16,12 @@ std::vector<Verdict> judge(const TrainResult& r, double bigram_entropy) {
   const double captured = r.mass.indexer_share();
   const double random = r.mass.random_share();
   return {
-      {fmt::format("sparse attention within 2 % of dense: {:.4f} against {:.4f} nats/byte ({:+.2f} %)",
-                   r.sparse_loss, r.dense_loss, 100.0 * (ratio - 1.0)),
+      {fmt::format(
+           "sparse attention within 2 % of dense: {:.4f} against {:.4f} nats/byte ({:+.2f} %)",
+           r.sparse_loss, r.dense_loss, 100.0 * (ratio - 1.0)),
        ratio <= kLossTarget},
-      {fmt::format("below the text's bigram entropy: {:.4f} against {:.4f} nats/byte", r.sparse_loss,
-                   bigram_entropy),
+      {fmt::format("below the text's bigram entropy: {:.4f} against {:.4f} nats/byte",
+                   r.sparse_loss, bigram_entropy),
        r.sparse_loss < bigram_entropy},
       {fmt::format("the indexer's keys hold at least 90 % of what the best keys hold: {:.1f} %",
                    100.0 * captured),
@@ -62,10 +64,11 @@ std::string describe(const TrainConfig& config, const Text& text, int64_t parame
 std::string summary(const TrainResult& r, const Text& text, const std::vector<Verdict>& verdicts) {
   std::string out = fmt::format(
       "held-out loss: sparse {:.4f}, dense {:.4f}, bigram entropy {:.4f} nats/byte\n"
-      "attention mass on the held-out text: indexer {:.4f}, best keys {:.4f}, random {:.4f}\n"
+      "attention mass on the held-out text: indexer {:.4f}, best keys {:.4f}, random {:.4f}, "
+      "last keys {:.4f}\n"
       "time: {:.0f} s; a dense step {:.0f} ms, a sparse step {:.0f} ms\n",
       r.sparse_loss, r.dense_loss, text.bigram_entropy, r.mass.indexer, r.mass.best, r.mass.random,
-      r.seconds, 1e3 * r.dense_step_seconds, 1e3 * r.sparse_step_seconds);
+      r.mass.recent, r.seconds, 1e3 * r.dense_step_seconds, 1e3 * r.sparse_step_seconds);
   if (r.stopped_early) out += fmt::format("stopped by the time limit at step {}\n", r.steps_done);
   for (const Verdict& v : verdicts) out += fmt::format("{} {}\n", v.met ? "PASS" : "FAIL", v.text);
   return out;
@@ -74,17 +77,18 @@ std::string summary(const TrainResult& r, const Text& text, const std::vector<Ve
 std::string to_json(const TrainConfig& config, const TrainResult& r, const Text& text,
                     const std::vector<Verdict>& verdicts, int64_t parameters) {
   using Json = nlohmann::ordered_json;
-  const auto series = [](const Series& s) {
-    return Json{{"step", s.step}, {"value", s.value}};
-  };
+  const auto series = [](const Series& s) { return Json{{"step", s.step}, {"value", s.value}}; };
   Json json;
   json["text"] = {{"source", text.source},
                   {"train_bytes", text.train.size()},
                   {"held_out_bytes", text.held_out.size()},
                   {"bigram_entropy", text.bigram_entropy}};
-  json["model"] = {{"parameters", parameters},         {"layers", config.model.layers},
-                   {"width", config.model.width},      {"heads", config.model.heads},
-                   {"context", config.model.context},  {"top_k", config.model.top_k},
+  json["model"] = {{"parameters", parameters},
+                   {"layers", config.model.layers},
+                   {"width", config.model.width},
+                   {"heads", config.model.heads},
+                   {"context", config.model.context},
+                   {"top_k", config.model.top_k},
                    {"backend", to_string(config.model.backend)}};
   json["seed"] = config.seed;
   json["steps"] = r.steps_done;
@@ -94,8 +98,10 @@ std::string to_json(const TrainConfig& config, const TrainResult& r, const Text&
   json["dense_step_seconds"] = r.dense_step_seconds;
   json["sparse_step_seconds"] = r.sparse_step_seconds;
   json["held_out_loss"] = {{"sparse", r.sparse_loss}, {"dense", r.dense_loss}};
-  json["attention_mass"] = {
-      {"indexer", r.mass.indexer}, {"best", r.mass.best}, {"random", r.mass.random}};
+  json["attention_mass"] = {{"indexer", r.mass.indexer},
+                            {"best", r.mass.best},
+                            {"random", r.mass.random},
+                            {"recent", r.mass.recent}};
   json["targets"] = Json::array();
   bool all_met = true;
   for (const Verdict& v : verdicts) {
@@ -103,13 +109,11 @@ std::string to_json(const TrainConfig& config, const TrainResult& r, const Text&
     all_met = all_met && v.met;
   }
   json["pass"] = all_met;
-  json["curves"] = {{"dense_train", series(r.dense_train)},
-                    {"sparse_train", series(r.sparse_train)},
-                    {"dense_held_out", series(r.dense_held_out)},
-                    {"sparse_held_out", series(r.sparse_held_out)},
-                    {"indexer_loss", series(r.indexer_loss)},
-                    {"indexer_share", series(r.indexer_share)},
-                    {"random_share", series(r.random_share)}};
+  json["curves"] = {
+      {"dense_train", series(r.dense_train)},       {"sparse_train", series(r.sparse_train)},
+      {"dense_held_out", series(r.dense_held_out)}, {"sparse_held_out", series(r.sparse_held_out)},
+      {"indexer_loss", series(r.indexer_loss)},     {"indexer_share", series(r.indexer_share)},
+      {"random_share", series(r.random_share)},     {"recent_share", series(r.recent_share)}};
   return json.dump(2) + "\n";
 }
 
@@ -122,6 +126,7 @@ std::string to_svg(const TrainConfig& config, const TrainResult& r, const Text& 
   loss.references = {{"bigram entropy", text.bigram_entropy}};
   Panel mass{"Attention mass of k keys", "share of the best k keys' mass", 0.0, 1.0, {}, {}};
   mass.curves = {{"the indexer's keys", "#238b45", &r.indexer_share, false},
+                 {"the last k keys", "#74a9cf", &r.recent_share, false},
                  {"random keys", "#888888", &r.random_share, false}};
   mass.references = {{"target", kCapturedTarget}};
   return plot_svg({loss, mass}, r.steps_done, std::min(config.dense_steps, r.steps_done));

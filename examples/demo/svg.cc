@@ -1,3 +1,4 @@
+// Axes, curves, legends and reference lines as SVG elements.
 #include "svg.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Reading, dropping repetitions, splitting; the bigram model; windows of the text.
 #include "text.h"
 
 #include <algorithm>
@@ -17,9 +18,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLicences = "/usr/share/common-licenses";
-constexpr int64_t kBlockBytes = 2048;   // the split's unit, rounded up to a paragraph's end
-constexpr size_t kHeldOutEvery = 10;    // one block in so many is held out
-constexpr size_t kShingleWords = 5;     // words of a run that counts as a repetition
+constexpr int64_t kBlockBytes = 2048;    // the split's unit, rounded up to a paragraph's end
+constexpr size_t kHeldOutEvery = 10;     // one block in so many is held out
+constexpr size_t kShingleWords = 5;      // words of a run that counts as a repetition
 constexpr double kRepeatedShare = 0.25;  // a paragraph with more repeated runs is dropped
 
 std::vector<std::string_view> paragraphs(std::string_view content) {
@@ -72,8 +73,8 @@ std::vector<std::string_view> without_repetitions(std::string_view content) {
   std::vector<std::string_view> kept;
   for (const std::string_view paragraph : paragraphs(content)) {
     const std::vector<uint64_t> runs = shingles(paragraph);
-    const auto repeated = std::count_if(runs.begin(), runs.end(),
-                                        [&](uint64_t run) { return seen.contains(run); });
+    const auto repeated =
+        std::count_if(runs.begin(), runs.end(), [&](uint64_t run) { return seen.contains(run); });
     seen.insert(runs.begin(), runs.end());
     if (static_cast<double>(repeated) > kRepeatedShare * static_cast<double>(runs.size())) continue;
     kept.push_back(paragraph);
@@ -151,7 +152,8 @@ Result<Text> load_text(const std::string& path, int64_t context) {
   if (held_out < wanted || train < wanted) {
     return fail(ErrorCode::kInvalidValue,
                 text.source + " has " + std::to_string(held_out) + " held-out and " +
-                    std::to_string(train) + " training bytes without repeated paragraphs, expected " +
+                    std::to_string(train) +
+                    " training bytes without repeated paragraphs, expected " +
                     std::to_string(wanted) + " of each");
   }
   text.bigram_entropy = bigram_entropy(text.train, text.held_out);

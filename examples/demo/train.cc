@@ -1,3 +1,4 @@
+// The training loop: shared dense phase, fork, both copies on the same batches.
 #include "train.h"
 
 #include <chrono>
@@ -95,6 +96,7 @@ Result<void> Run::evaluate_curves() {
   result_.sparse_held_out.add(step_, *sparse);
   result_.indexer_share.add(step_, mass->indexer_share());
   result_.random_share.add(step_, mass->random_share());
+  result_.recent_share.add(step_, mass->recent_share());
   progress_.indexer_share = mass->indexer_share();
   return {};
 }

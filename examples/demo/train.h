@@ -18,11 +18,11 @@ struct TrainConfig {
   ModelConfig model;
   OptimizerConfig optimizer;
   int64_t steps = 0;
-  int64_t dense_steps = 0;      ///< of phase 1
+  int64_t dense_steps = 0;  ///< of phase 1
   int64_t evaluate_every = 1;
-  int64_t curve_batches = 2;    ///< held-out batches behind a point of the curve
+  int64_t curve_batches = 2;  ///< held-out batches behind a point of the curve
   uint64_t seed = 1;
-  double seconds = 0;           ///< stop after these; 0: never
+  double seconds = 0;  ///< stop after these; 0: never
 };
 
 /// A curve over steps.
@@ -36,14 +36,14 @@ struct Series {
 
 struct TrainResult {
   Series dense_train, sparse_train, dense_held_out, sparse_held_out;  // nats per byte
-  Series indexer_loss, indexer_share, random_share;
-  double dense_loss = 0.0;   ///< of the whole held-out text, after the last step
+  Series indexer_loss, indexer_share, random_share, recent_share;
+  double dense_loss = 0.0;  ///< of the whole held-out text, after the last step
   double sparse_loss = 0.0;
   CapturedMass mass;
   int64_t steps_done = 0;
   bool stopped_early = false;
   double seconds = 0.0;
-  double dense_step_seconds = 0.0;   ///< mean, phase 2
+  double dense_step_seconds = 0.0;  ///< mean, phase 2
   double sparse_step_seconds = 0.0;
 };
 

@@ -26,9 +26,9 @@ class OwnedTensor {
   /// beyond 64 bits), kInternal (not enough memory).
   static Result<OwnedTensor> make(DType dtype, std::span<const int64_t> shape) {
     if (shape.size() > kMaxRank) {
-      return fail(ErrorCode::kInvalidShape,
-                  std::to_string(shape.size()) + " dimensions, expected at most " +
-                      std::to_string(kMaxRank));
+      return fail(ErrorCode::kInvalidShape, std::to_string(shape.size()) +
+                                                " dimensions, expected at most " +
+                                                std::to_string(kMaxRank));
     }
     int64_t bytes = size_bytes(dtype);
     int64_t reach = bytes;  // as if no extent were 0, so that strides cannot overflow either

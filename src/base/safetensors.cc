@@ -92,7 +92,8 @@ Result<uint64_t> header_length(std::span<const std::byte> prefix, uint64_t file_
   return length;
 }
 
-/// Makes each tensor of the header and lets `fill` copy its bytes [begin, begin + size) of the data.
+/// Makes each tensor of the header and lets `fill` copy its bytes [begin, begin + size) of the
+/// data.
 template <class Fill>
 Result<Safetensors> build(SafetensorsHeader header, std::string_view origin, const Fill& fill) {
   Safetensors content;
@@ -157,7 +158,7 @@ Result<Safetensors> read_safetensors(const std::filesystem::path& path) {
   const std::string origin = path.string();
   File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file.is_open()) return system_error(origin, "open the file");
-  struct stat info{};
+  struct stat info {};
   if (::fstat(file.fd(), &info) != 0) return system_error(origin, "read the file's size");
   if (!S_ISREG(info.st_mode)) return io_error(origin, "not a regular file");
   const auto size = static_cast<uint64_t>(info.st_size);
@@ -192,7 +193,7 @@ Result<void> write_safetensors(const std::filesystem::path& path, const Safetens
     return io_error(origin, fmt::format("the header has {} bytes, expected at most {}",
                                         header.size(), kMaxHeaderBytes));
   }
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     return io_error(origin, "exists and is not a regular file");
   }

@@ -61,7 +61,8 @@ class HeaderHandler {
 
   bool key(string_t& name) {
     if (place_ == Place::kTop) {
-      if (!names_.insert(name).second) return stop(fmt::format("the name '{}' appears twice", name));
+      if (!names_.insert(name).second)
+        return stop(fmt::format("the name '{}' appears twice", name));
       entry_.name = name;
       return true;
     }
@@ -71,8 +72,8 @@ class HeaderHandler {
       return stop(fmt::format("__metadata__ has '{}' twice", name));
     }
     bool* seen = field_flag();
-    if (seen == nullptr) return stop(fmt::format("tensor '{}' has the unknown field '{}'",
-                                                 entry_.name, name));
+    if (seen == nullptr)
+      return stop(fmt::format("tensor '{}' has the unknown field '{}'", entry_.name, name));
     if (*seen) return stop(fmt::format("tensor '{}' has '{}' twice", entry_.name, name));
     *seen = true;
     return true;
@@ -129,18 +130,20 @@ class HeaderHandler {
   bool unexpected(std::string_view what) {
     switch (place_) {
       case Place::kStart:
-      case Place::kDone: return stop(fmt::format("{} in the place of the header's object", what));
+      case Place::kDone:
+        return stop(fmt::format("{} in the place of the header's object", what));
       case Place::kTop:
         return stop(fmt::format("'{}' is {}, expected an object", entry_.name, what));
       case Place::kMetadata:
         return stop(fmt::format("__metadata__ '{}' is {}, expected a string", field_, what));
       case Place::kEntry:
       case Place::kShape:
-      case Place::kOffsetList: break;
+      case Place::kOffsetList:
+        break;
     }
     const std::string_view wanted = field_ == "dtype" ? "a string" : "a list of integers >= 0";
-    return stop(fmt::format("tensor '{}': '{}' has {}, expected {}", entry_.name, field_, what,
-                            wanted));
+    return stop(
+        fmt::format("tensor '{}': '{}' has {}, expected {}", entry_.name, field_, what, wanted));
   }
   bool* field_flag() {
     if (field_ == "dtype") return &entry_.has_dtype;
@@ -149,9 +152,9 @@ class HeaderHandler {
     return nullptr;
   }
   bool entry_complete() {
-    for (const auto& [present, name] : {std::pair(entry_.has_dtype, "dtype"),
-                                        std::pair(entry_.has_shape, "shape"),
-                                        std::pair(entry_.has_offsets, "data_offsets")}) {
+    for (const auto& [present, name] :
+         {std::pair(entry_.has_dtype, "dtype"), std::pair(entry_.has_shape, "shape"),
+          std::pair(entry_.has_offsets, "data_offsets")}) {
       if (!present) return stop(fmt::format("tensor '{}' has no '{}'", entry_.name, name));
     }
     if (entry_.offsets.size() == kOffsets) return true;
@@ -186,8 +189,7 @@ Result<HeaderEntry> checked_entry(RawEntry raw, uint64_t data_bytes) {
   bool empty = false;
   for (uint64_t extent : raw.shape) {
     empty = empty || extent == 0;
-    if (__builtin_mul_overflow(reach, std::max<uint64_t>(extent, 1), &reach) ||
-        reach > INT64_MAX) {
+    if (__builtin_mul_overflow(reach, std::max<uint64_t>(extent, 1), &reach) || reach > INT64_MAX) {
       return fail(ErrorCode::kIo, fmt::format("tensor '{}': the shape ({}) is beyond 64 bits",
                                               raw.name, fmt::join(raw.shape, ", ")));
     }

@@ -104,9 +104,10 @@ void print_bench(const BenchOptions& options, const Problem& problem, const Exec
   const CpuIsa isa = cpu::gemm_for(ctx.cpu_isa).isa;
   const int threads = cpu::thread_count(ctx);
   if (!options.common.json) {
-    fmt::print("{} on {} ({}, {} threads): median {:.4g} s, 10 % to 90 % {:.4g} to {:.4g} s, {} runs\n",
-               problem.op, options.common.backend, to_string(isa), threads, median, timing.at(0.1),
-               timing.at(0.9), timing.seconds.size());
+    fmt::print(
+        "{} on {} ({}, {} threads): median {:.4g} s, 10 % to 90 % {:.4g} to {:.4g} s, {} runs\n",
+        problem.op, options.common.backend, to_string(isa), threads, median, timing.at(0.1),
+        timing.at(0.9), timing.seconds.size());
     fmt::print("{:.1f} GFLOP/s, {:.1f} % of the {:.0f} GFLOP/s of a bf16 product of 2048^3\n",
                gflops, 100 * gflops / peak, peak);
     return;
@@ -137,9 +138,8 @@ int bench(const BenchOptions& options) {
   if (!loaded) return report(loaded.error());
   auto problem = complete(*loaded, *ctx);
   if (!problem) return report(problem.error());
-  auto timing = for_op<Timing>(problem->op, [&]<class Args>() {
-    return time_call<Args>(*problem, *ctx, options);
-  });
+  auto timing = for_op<Timing>(
+      problem->op, [&]<class Args>() { return time_call<Args>(*problem, *ctx, options); });
   if (!timing) return report(timing.error());
   print_bench(options, *problem, *ctx, *timing);
   return kPass;

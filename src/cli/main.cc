@@ -55,7 +55,8 @@ void add_gen(CLI::App& app, GenOptions& options, int& status) {
   CLI::App* verb = app.add_subcommand("gen", "Make a problem file from a seed");
   GenerateOptions& o = options.problem;
   verb->footer(
-      "Example: dsattn gen sparse_attention_backward --heads 64 --kind high-overlap -o p.safetensors");
+      "Example: dsattn gen sparse_attention_backward --heads 64 --kind high-overlap -o "
+      "p.safetensors");
   verb->add_option("op", o.op, "The operation, e.g. sparse_attention_forward");
   verb->add_option("-o,--output", options.output, "The problem file to write");
   verb->add_option("--seed", o.seed, "The same seed gives the same file on every machine")

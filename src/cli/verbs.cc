@@ -16,8 +16,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Result<DType> storage_dtype(std::string_view name) {
-  for (const auto& [text, dtype] : {std::pair{"bf16", DType::kBF16}, {"f16", DType::kF16},
-                                    {"f32", DType::kF32}, {"f64", DType::kF64}}) {
+  for (const auto& [text, dtype] : {std::pair{"bf16", DType::kBF16},
+                                    {"f16", DType::kF16},
+                                    {"f32", DType::kF32},
+                                    {"f64", DType::kF64}}) {
     if (name == text) return dtype;
   }
   return fail(ErrorCode::kInvalidValue,
@@ -84,10 +86,11 @@ void print_report(const TensorReport& report) {
     fmt::print("{}  {:12} {} of {} ids differ\n", verdict, report.name, report.mismatched,
                report.dtype == DType::kI32 ? "the" : "its");
   } else {
-    fmt::print("{}  {:12} relative L2 {:.2e} (allowed {:.0e}), worst row {:.2e}, worst element {:.2f} "
-               "bf16 steps\n",
-               verdict, report.name, report.relative_l2, report.tolerance.relative_l2,
-               report.worst_row_l2, report.worst_steps);
+    fmt::print(
+        "{}  {:12} relative L2 {:.2e} (allowed {:.0e}), worst row {:.2e}, worst element {:.2f} "
+        "bf16 steps\n",
+        verdict, report.name, report.relative_l2, report.tolerance.relative_l2, report.worst_row_l2,
+        report.worst_steps);
   }
   if (!report.passed) fmt::print("      {} {}\n", report.name, report.failure);
 }
@@ -213,9 +216,8 @@ int verify(const VerifyOptions& options) {
 int info(const Common& options) {
   const int threads = omp_get_max_threads();
   if (options.json) {
-    Json json = {{"cpu_isa", to_string(best_cpu_isa())},
-                 {"threads", threads},
-                 {"backends", Json::array()}};
+    Json json = {
+        {"cpu_isa", to_string(best_cpu_isa())}, {"threads", threads}, {"backends", Json::array()}};
     for (const BackendInfo& backend : backends()) {
       json["backends"].push_back({{"name", to_string(backend.backend)},
                                   {"available", backend.available},

@@ -57,20 +57,24 @@ Result<DType> gradient_dtype(const Problem& problem, std::string_view name, DTyp
   const auto text = problem.parameter(name);
   if (!text || *text == to_string(storage)) return storage;
   if (*text == "F32") return DType::kF32;
-  return fail(ErrorCode::kInvalidValue, fmt::format("{} is '{}', expected {} or F32", name, *text,
-                                                    to_string(storage)));
+  return fail(ErrorCode::kInvalidValue,
+              fmt::format("{} is '{}', expected {} or F32", name, *text, to_string(storage)));
 }
 
 Result<DType> output_dtype(const Problem& problem, const TensorSpec& spec) {
   switch (spec.type) {
-    case TypeRule::kStorage: return problem.view("q").dtype;
+    case TypeRule::kStorage:
+      return problem.view("q").dtype;
     case TypeRule::kStorageOrF32:
       return gradient_dtype(problem, "dkv_dtype", problem.view("kv").dtype);
-    case TypeRule::kIndex: return problem.view("index_q").dtype;
+    case TypeRule::kIndex:
+      return problem.view("index_q").dtype;
     case TypeRule::kIndexOrF32:
       return gradient_dtype(problem, "d_index_k_dtype", problem.view("index_k").dtype);
-    case TypeRule::kF32: return DType::kF32;
-    case TypeRule::kI32: break;
+    case TypeRule::kF32:
+      return DType::kF32;
+    case TypeRule::kI32:
+      break;
   }
   return DType::kI32;
 }
@@ -132,7 +136,8 @@ Result<OwnedTensor> make_output(const Problem& problem, const TensorSpec& spec, 
   if (!output) {
     return fail(output.error().code, fmt::format("{}: {}", spec.name, output.error().message));
   }
-  if (!output->bytes().empty()) std::memset(output->bytes().data(), kPoison, output->bytes().size());
+  if (!output->bytes().empty())
+    std::memset(output->bytes().data(), kPoison, output->bytes().size());
   return output;
 }
 

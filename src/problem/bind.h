@@ -52,8 +52,8 @@ Result<void> bind_parameters(const Problem& problem, Args& args) {
   for (const auto& field : Schema<Args>::params()) {
     const auto text = problem.parameter(field.name);
     if (!text) continue;
-    auto assigned = std::visit(
-        [&](auto member) { return assign(field.name, *text, args.*member); }, field.member);
+    auto assigned = std::visit([&](auto member) { return assign(field.name, *text, args.*member); },
+                               field.member);
     if (!assigned) return assigned;
   }
   return {};

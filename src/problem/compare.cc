@@ -11,10 +11,10 @@
 namespace dsattn {
 namespace {
 
-constexpr double kRowFactor = 4;        // no row above this many times the tensor's bound
-constexpr double kSmallestRow = 0.1;    // rows below this share of the mean row count as that
-constexpr double kMaxSteps = 16;        // bf16 steps of the row's largest magnitude
-constexpr double kUnderflow = 1e-30;    // of the operands' size: may have been flushed to zero
+constexpr double kRowFactor = 4;      // no row above this many times the tensor's bound
+constexpr double kSmallestRow = 0.1;  // rows below this share of the mean row count as that
+constexpr double kMaxSteps = 16;      // bf16 steps of the row's largest magnitude
+constexpr double kUnderflow = 1e-30;  // of the operands' size: may have been flushed to zero
 
 /// Where fp32 storage would show Inf although float64 does not.
 double as_stored(double x, DType dtype) {
@@ -40,10 +40,10 @@ double bf16_step(double magnitude) {
 
 /// Sums of one row, finite elements only.
 struct RowSums {
-  double error = 0;      // squared
-  double expected = 0;   // squared
-  double terms = 0;      // squared
-  double largest = 0;    // magnitude, of expected or of the terms
+  double error = 0;     // squared
+  double expected = 0;  // squared
+  double terms = 0;     // squared
+  double largest = 0;   // magnitude, of expected or of the terms
 };
 
 double ratio(double error, double size) { return error == 0 ? 0 : error / size; }
@@ -118,11 +118,10 @@ class Comparison {
       all.terms += row.terms;
       mean_row += std::sqrt(row.expected) / static_cast<double>(rows.size());
     }
-    report_.relative_l2 =
-        ratio(std::sqrt(all.error), std::sqrt(std::max(all.expected, all.terms)));
+    report_.relative_l2 = ratio(std::sqrt(all.error), std::sqrt(std::max(all.expected, all.terms)));
     for (size_t r = 0; r < rows.size(); ++r) {
-      const double size = std::max(std::sqrt(std::max(rows[r].expected, rows[r].terms)),
-                                   kSmallestRow * mean_row);
+      const double size =
+          std::max(std::sqrt(std::max(rows[r].expected, rows[r].terms)), kSmallestRow * mean_row);
       const double relative = ratio(std::sqrt(rows[r].error), size);
       if (relative <= report_.worst_row_l2) continue;
       report_.worst_row_l2 = relative;
@@ -141,21 +140,22 @@ void conclude(TensorReport& report) {
   const double bound = report.tolerance.relative_l2;
   const std::string at = index_text(report.shape, report.worst_element);
   if (report.mismatched > 0) {
-    report.failure = fmt::format("{} elements differ{}, the first at {}: got {}, expected {}",
-                                 report.mismatched,
-                                 report.tolerance.exact ? "" : " in where NaN and Inf are", at,
-                                 report.got, report.expected);
+    report.failure = fmt::format(
+        "{} elements differ{}, the first at {}: got {}, expected {}", report.mismatched,
+        report.tolerance.exact ? "" : " in where NaN and Inf are", at, report.got, report.expected);
   } else if (report.relative_l2 > bound) {
-    report.failure = fmt::format("relative L2 error {:.3g}, allowed {:.3g}; worst element {}: got "
-                                 "{}, expected {}",
-                                 report.relative_l2, bound, at, report.got, report.expected);
+    report.failure = fmt::format(
+        "relative L2 error {:.3g}, allowed {:.3g}; worst element {}: got "
+        "{}, expected {}",
+        report.relative_l2, bound, at, report.got, report.expected);
   } else if (report.worst_row_l2 > kRowFactor * bound) {
     report.failure = fmt::format("row {} has relative L2 error {:.3g}, allowed {:.3g}",
                                  report.worst_row, report.worst_row_l2, kRowFactor * bound);
   } else if (report.worst_steps > kMaxSteps) {
-    report.failure = fmt::format("element {} is {:.3g} bf16 steps of its row's largest magnitude "
-                                 "off, allowed {}: got {}, expected {}",
-                                 at, report.worst_steps, kMaxSteps, report.got, report.expected);
+    report.failure = fmt::format(
+        "element {} is {:.3g} bf16 steps of its row's largest magnitude "
+        "off, allowed {}: got {}, expected {}",
+        at, report.worst_steps, kMaxSteps, report.got, report.expected);
   }
   report.passed = report.failure.empty();
 }
@@ -191,8 +191,8 @@ TensorReport compare_tensor(std::string_view name, const OwnedTensor& got,
   report.tolerance = tolerance_of(name, got.dtype());
   if (!std::ranges::equal(got.shape(), expected.shape()) ||
       (got.dtype() == DType::kI32) != (expected.dtype() == DType::kI32)) {
-    report.failure = fmt::format("is {}, expected {}", to_string(got.view()),
-                                 to_string(expected.view()));
+    report.failure =
+        fmt::format("is {}, expected {}", to_string(got.view()), to_string(expected.view()));
     return report;
   }
   const std::vector<double> got_values = to_doubles(got);

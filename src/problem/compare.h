@@ -33,13 +33,13 @@ struct TensorReport {
   std::vector<int64_t> shape;
   Tolerance tolerance;
   double relative_l2 = 0;
-  double worst_row_l2 = 0;       ///< largest relative error of a row (the last dimension)
-  int64_t worst_row = -1;        ///< its flat number
-  double worst_steps = 0;        ///< largest error in bf16 steps of its row's largest magnitude
-  int64_t worst_element = -1;    ///< flat index of that error, or of the first broken pattern
-  double got = 0;                ///< the worst element, as computed
-  double expected = 0;           ///< and as it should be
-  int64_t mismatched = 0;        ///< unequal integers, or NaN and Inf in different places
+  double worst_row_l2 = 0;     ///< largest relative error of a row (the last dimension)
+  int64_t worst_row = -1;      ///< its flat number
+  double worst_steps = 0;      ///< largest error in bf16 steps of its row's largest magnitude
+  int64_t worst_element = -1;  ///< flat index of that error, or of the first broken pattern
+  double got = 0;              ///< the worst element, as computed
+  double expected = 0;         ///< and as it should be
+  int64_t mismatched = 0;      ///< unequal integers, or NaN and Inf in different places
   bool passed = false;
   std::string failure;  ///< empty if passed: the first rule broken, with both numbers
 };

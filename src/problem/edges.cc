@@ -130,6 +130,16 @@ void low_lse(Problem& problem, Rng& rng) {
   each_slot(problem, [](int64_t, int64_t j, int32_t& id) { id = j % 2 == 1 ? -1 : id; });
 }
 
+/// Raw dot products near 1e5, beyond fp16, that a small scale brings back.
+void huge_dot(Problem& problem, Rng&) {
+  for (const char* name : {"q", "kv"}) {
+    OwnedTensor& tensor = problem.tensors.at(name);
+    const std::vector<double> old = to_doubles(tensor);
+    fill_with(tensor, [&](int64_t i) { return 100 * old[static_cast<size_t>(i)]; });
+  }
+  problem.metadata["softmax_scale"] = "1e-5";
+}
+
 void same_key_loud_gradient(Problem& problem, Rng&) {
   each_slot(problem, [](int64_t, int64_t, int32_t& id) { id = 0; });
   const std::vector<double> old = to_doubles(problem.tensors.at("dout"));
@@ -212,19 +222,20 @@ std::vector<Edge> selection_edges() {
 std::vector<Edge> attention_edges() {
   std::vector<Edge> list;
   for (float value : {-kInf, kInf, 30.0f, -30.0f, 60.0f, -60.0f, 120.0f, 2e38f, -2e38f, 2.4e38f}) {
-    list.push_back({fmt::format("sink={}", value), "this sink in every head", "sink",
-                    sinks(value)});
+    list.push_back(
+        {fmt::format("sink={}", value), "this sink in every head", "sink", sinks(value)});
   }
   list.push_back({"sink-nan", "NaN sink in head 0", "sink", [](Problem& problem, Rng& rng) {
                     sinks(0.5f)(problem, rng);
                     problem.view("sink").ptr<float>()[0] = kNaN;
                   }});
-  list.push_back({"one-key-cancels", "q = 8, kv = -8, one key: dq vanishes", "dout",
-                  one_key_cancels});
+  list.push_back(
+      {"one-key-cancels", "q = 8, kv = -8, one key: dq vanishes", "dout", one_key_cancels});
   list.push_back({"low-lse", "lse near -150 with padded slots", "dout", low_lse});
   list.push_back({"selected-nan", "NaN in a key row that slots select", "dout", selected_nan});
-  list.push_back({"same-key-loud", "one key in every slot, dout x 300", "dout",
-                  same_key_loud_gradient});
+  list.push_back({"huge-dot", "raw dot products beyond fp16's 65,504", "q", huge_dot});
+  list.push_back(
+      {"same-key-loud", "one key in every slot, dout x 300", "dout", same_key_loud_gradient});
   list.push_back({"minus-inf-lse", "lse = -inf with a finite sink: P = 0", "out", minus_inf_lse});
   return list;
 }
@@ -277,9 +288,8 @@ Result<const Edge*> find_edge(std::string_view name, std::string_view op) {
     if (edge.name == name) return &edge;
     fitting.push_back(edge.name);
   }
-  return fail(ErrorCode::kInvalidValue,
-              fmt::format("edge case '{}' is not one of {}'s: {}", name, op,
-                          fmt::join(fitting, ", ")));
+  return fail(ErrorCode::kInvalidValue, fmt::format("edge case '{}' is not one of {}'s: {}", name,
+                                                    op, fmt::join(fitting, ", ")));
 }
 
 }  // namespace dsattn

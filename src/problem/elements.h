@@ -1,5 +1,5 @@
-// Element access to owned tensors by flat index, whatever the type: for generators and checks, where
-// clarity counts more than speed.
+// Element access to owned tensors by flat index, whatever the type: for generators and checks,
+// where clarity counts more than speed.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,18 @@ namespace dsattn {
 template <class Tensor, class F>
 void with_elements(Tensor& tensor, F&& f) {
   switch (tensor.dtype()) {
-    case DType::kBF16: return f(tensor.template elements<bf16>());
-    case DType::kF16: return f(tensor.template elements<f16>());
-    case DType::kF32: return f(tensor.template elements<float>());
-    case DType::kF64: return f(tensor.template elements<double>());
-    case DType::kI32: return f(tensor.template elements<int32_t>());
-    case DType::kNone: break;
+    case DType::kBF16:
+      return f(tensor.template elements<bf16>());
+    case DType::kF16:
+      return f(tensor.template elements<f16>());
+    case DType::kF32:
+      return f(tensor.template elements<float>());
+    case DType::kF64:
+      return f(tensor.template elements<double>());
+    case DType::kI32:
+      return f(tensor.template elements<int32_t>());
+    case DType::kNone:
+      break;
   }
 }
 

@@ -42,8 +42,8 @@ Result<void> check_options(const GenerateOptions& options) {
   }
   const size_t segments = std::max<size_t>(options.segments_q.size(), 1);
   if (checked && !options.q_offsets.empty() && options.q_offsets.size() != segments) {
-    return fail(ErrorCode::kInvalidValue, fmt::format("{} q-offsets for {} segments",
-                                                      options.q_offsets.size(), segments));
+    return fail(ErrorCode::kInvalidValue,
+                fmt::format("{} q-offsets for {} segments", options.q_offsets.size(), segments));
   }
   return checked;
 }

@@ -25,18 +25,18 @@ struct GenerateOptions {
   std::string edge;  ///< name of an edge case (edges.h); empty: none
   uint64_t seed = 1;
 
-  int64_t queries = 64;      ///< Sq
-  int64_t keys = 256;        ///< Skv
-  int64_t heads = 16;        ///< H
-  int64_t d_qk = 576;        ///< D
-  int64_t d_v = 0;           ///< Dv; 0 = min(D, 512)
-  int64_t top_k = 64;        ///< K
-  int64_t index_heads = 16;  ///< Hi
+  int64_t queries = 64;        ///< Sq
+  int64_t keys = 256;          ///< Skv
+  int64_t heads = 16;          ///< H
+  int64_t d_qk = 576;          ///< D
+  int64_t d_v = 0;             ///< Dv; 0 = min(D, 512)
+  int64_t top_k = 64;          ///< K
+  int64_t index_heads = 16;    ///< Hi
   DType dtype = DType::kBF16;  ///< q, kv, dout: BF16 or F16; F32 and F64 for the ref backend
 
   bool sink = false;
-  bool lengths = false;         ///< topk_length, or seq_lens of indexer_top_k
-  bool f32_gradients = false;   ///< dkv_dtype and d_index_k_dtype F32
+  bool lengths = false;        ///< topk_length, or seq_lens of indexer_top_k
+  bool f32_gradients = false;  ///< dkv_dtype and d_index_k_dtype F32
   bool f32_index_weights = false;
   bool grad_loss = false;
   int64_t ratio = 1;

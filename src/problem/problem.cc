@@ -15,8 +15,7 @@ Result<T> parse_whole(std::string_view name, std::string_view text, std::string_
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc{} && end == text.data() + text.size()) return value;
-  return fail(ErrorCode::kInvalidValue,
-              fmt::format("{} is '{}', expected {}", name, text, wanted));
+  return fail(ErrorCode::kInvalidValue, fmt::format("{} is '{}', expected {}", name, text, wanted));
 }
 
 }  // namespace
@@ -52,9 +51,9 @@ Result<Problem> load_problem(const std::filesystem::path& path) {
   Problem problem;
   const auto op = file->metadata.find("op");
   if (op == file->metadata.end()) {
-    return fail(ErrorCode::kInvalidValue,
-                fmt::format("{}: the metadata has no 'op', so this is not a problem file",
-                            path.string()));
+    return fail(
+        ErrorCode::kInvalidValue,
+        fmt::format("{}: the metadata has no 'op', so this is not a problem file", path.string()));
   }
   problem.op = op->second;
   if (auto known = check_op_name(problem.op); !known) {

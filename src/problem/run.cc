@@ -66,9 +66,8 @@ Result<Problem> complete(const Problem& problem, const ExecContext& ctx) {
 Result<TensorMap> run_problem(const Problem& problem, const ExecContext& ctx, OutputTypes types) {
   auto completed = complete(problem, ctx);
   if (!completed) return tl::unexpected(completed.error());
-  return for_op<TensorMap>(problem.op, [&]<class Args>() {
-    return run_as<Args>(*completed, ctx, types);
-  });
+  return for_op<TensorMap>(problem.op,
+                           [&]<class Args>() { return run_as<Args>(*completed, ctx, types); });
 }
 
 Result<void> save_result(const std::filesystem::path& path, const Problem& problem,

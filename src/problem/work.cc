@@ -28,7 +28,8 @@ double visible_keys(const Problem& problem, int64_t queries, int64_t keys) {
   mask.cu_seqlens_q = problem.view("cu_seqlens_q");
   mask.cu_seqlens_k = problem.view("cu_seqlens_k");
   mask.q_offsets = problem.view("q_offsets");
-  if (const auto text = problem.parameter("ratio")) mask.ratio = parse_int("ratio", *text).value_or(1);
+  if (const auto text = problem.parameter("ratio"))
+    mask.ratio = parse_int("ratio", *text).value_or(1);
   const RowMask rows(mask, queries, keys);
   int64_t count = 0;
   for (int64_t t = 0; t < queries; ++t) count += rows.row(t).visible;

@@ -3,6 +3,7 @@
 // backends_under_test().
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace dsattn::testing_table {
 struct Case {
   std::string name;  ///< unique; letters, digits and underscores
   GenerateOptions options;
+
+  friend std::ostream& operator<<(std::ostream& out, const Case& one) { return out << one.name; }
 };
 
 /// Every case, small enough for the float64 reference.
@@ -22,6 +25,8 @@ const std::vector<Case>& cases();
 struct Column {
   std::string name;
   ExecContext ctx;
+
+  friend std::ostream& operator<<(std::ostream& out, const Column& one) { return out << one.name; }
 };
 
 /// The backends that this build and this machine can run: ref in storage precision, and the CPU

@@ -1,5 +1,5 @@
 // Small problems of random operation, shape and options, on every backend against the reference.
-// DSATTN_FUZZ_COUNT sets how many (default 400), DSATTN_FUZZ_SEED the first seed; a failure prints
+// DSATTN_FUZZ_COUNT sets how many (default 3000), DSATTN_FUZZ_SEED the first seed; a failure prints
 // the seed that repeats it.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -72,15 +72,17 @@ GenerateOptions random_options(uint64_t seed) {
 }
 
 TEST(FuzzShapes, AgreeWithTheReference) {
-  const int64_t count = from_environment("DSATTN_FUZZ_COUNT", 400);
+  const int64_t count = from_environment("DSATTN_FUZZ_COUNT", 3000);
   const int64_t first = from_environment("DSATTN_FUZZ_SEED", 20250929);
   fmt::print("DSATTN_FUZZ_SEED={} DSATTN_FUZZ_COUNT={}\n", first, count);
   for (int64_t seed = first; seed < first + count; ++seed) {
     const GenerateOptions options = random_options(static_cast<uint64_t>(seed));
     const Problem problem = problem_of(options);
     for (const Column& column : backends_under_test()) {
-      SCOPED_TRACE(fmt::format("DSATTN_FUZZ_SEED={} DSATTN_FUZZ_COUNT=1: {} on {}", seed,
-                               options.op, column.name));
+      SCOPED_TRACE(fmt::format(
+          "DSATTN_FUZZ_SEED={} DSATTN_FUZZ_COUNT=1: {} on {}, Sq={} Skv={} H={} D={} Dv={} K={}",
+          seed, options.op, column.name, options.queries, options.keys, options.heads, options.d_qk,
+          options.d_v, options.top_k));
       const auto report = verify(problem, column.ctx);
       ASSERT_TRUE(report) << report.error().message;
       for (const TensorReport& tensor : report->tensors) {

@@ -18,6 +18,7 @@ class Numerics : public testing::TestWithParam<std::tuple<Case, Column>> {};
 
 TEST_P(Numerics, AgreesWithTheReference) {
   const auto& [one, column] = GetParam();
+  SCOPED_TRACE("DSATTN_CASE_SEED=" + std::to_string(one.options.seed));
   const auto report = verify(problem_of(one.options), column.ctx);
   ASSERT_TRUE(report) << report.error().message;
   ASSERT_FALSE(report->tensors.empty());

@@ -79,22 +79,19 @@ class Spoiled {
       expect(ErrorCode::kInvalidDevice, name + " device", with([](TensorView& view) {
                view.device = {DeviceType::kCuda, 0};
              }));
-      expect(ErrorCode::kInvalidStride, name + " alignment", with([](TensorView& view) {
-               view.data = view.ptr<char>() + 1;
-             }));
+      expect(ErrorCode::kInvalidStride, name + " alignment",
+             with([](TensorView& view) { view.data = view.ptr<char>() + 1; }));
       expect(ErrorCode::kInvalidValue, name + " null",
              with([](TensorView& view) { view.data = nullptr; }));
       expect(ErrorCode::kInvalidShape, name + " rank", with([](TensorView& view) {
                view.rank = 4;
                view.shape = {1, 1, 1, 1};
              }));
-      expect(ErrorCode::kInvalidShape, name + " negative", with([](TensorView& view) {
-               view.shape[0] = -1;
-             }));
+      expect(ErrorCode::kInvalidShape, name + " negative",
+             with([](TensorView& view) { view.shape[0] = -1; }));
       if (field.spec.dims.find(',') == std::string_view::npos) continue;
-      expect(ErrorCode::kInvalidStride, name + " stride", with([](TensorView& view) {
-               view.strides[static_cast<size_t>(view.rank - 1)] = 2;
-             }));
+      expect(ErrorCode::kInvalidStride, name + " stride",
+             with([](TensorView& view) { view.strides[static_cast<size_t>(view.rank - 1)] = 2; }));
     }
   }
 
@@ -121,7 +118,10 @@ TEST_P(Rejected, DisagreeingShapes) {
   forward.expect(code, "Sq of lse", [](auto& args, auto&) { args.lse.shape[0] -= 1; });
   forward.expect(code, "D of kv", [](auto& args, auto&) { args.kv.shape[1] -= 1; });
   forward.expect(code, "H of sink", [](auto& args, auto&) { args.sink.shape[0] -= 1; });
-  forward.expect(code, "Dv above D", [](auto& args, auto&) { args.out.shape[2] = 25; });
+  forward.expect(code, "Dv above D", [](auto& args, auto&) {
+    args.out.shape[2] = 25;
+    args.out.set_contiguous_strides();
+  });
   forward.expect(code, "K above the limit", [](auto& args, auto&) {
     args.topk_idxs.shape[1] = 65537;
     args.topk_idxs.strides[0] = 0;

@@ -3,12 +3,14 @@
 // along a random one.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
-#include "model.h"
-#include "random.h"
+#include "demo/matmul.h"
+#include "demo/model.h"
+#include "demo/random.h"
 
 namespace dsattn::demo {
 namespace {
@@ -78,7 +80,8 @@ std::vector<float> unit(std::vector<float> v) {
 
 double dot(const std::vector<float>& a, const std::vector<float>& b) {
   double sum = 0.0;
-  for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
   return sum;
 }
 
@@ -148,6 +151,35 @@ TEST(DemoGradientTest, GradientsDoNotDependOnThreads) {
   const std::vector<Param*> a = one.all();
   const std::vector<Param*> b = three.all();
   for (size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i]->grad, b[i]->grad) << "parameter " << i;
+}
+
+// Shapes that fill tiles and depth blocks, and shapes that do not.
+TEST(DemoMatmul, MatchesTheSumOfProducts) {
+  Random random(5);
+  for (const auto& [m, k, n] :
+       {std::array<int64_t, 3>{1, 1, 1}, {5, 300, 37}, {64, 256, 64}, {17, 513, 8}}) {
+    std::vector<float> a(size_t(m * k)), b(size_t(k * n)), start(size_t(m * n));
+    for (auto* list : {&a, &b, &start}) {
+      for (float& x : *list) x = static_cast<float>(random.below(17) - 8);  // exact in fp32
+    }
+    for (const bool accumulate : {false, true}) {
+      for (const bool flip : {false, true}) {  // A as the transpose of a [k, m] array
+        const Matrix left = flip ? transposed(matrix(a, k, m)) : matrix(a, m, k);
+        std::vector<float> c = start;
+        matmul(left, matrix(b, k, n), c, accumulate, 2);
+        for (int64_t i = 0; i < m; ++i) {
+          for (int64_t j = 0; j < n; ++j) {
+            float sum = accumulate ? start[size_t(i * n + j)] : 0.0f;
+            for (int64_t d = 0; d < k; ++d) {
+              sum += left.data[i * left.row_stride + d * left.col_stride] * b[size_t(d * n + j)];
+            }
+            ASSERT_EQ(c[size_t(i * n + j)], sum)
+                << m << " " << k << " " << n << " " << i << " " << j;
+          }
+        }
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, DemoGradient,

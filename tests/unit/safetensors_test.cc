@@ -62,10 +62,10 @@ Safetensors sample() {
 }
 
 TEST(Safetensors, ReadsAHandMadeFile) {
-  const auto file = parse(file_of(
-      R"({"__metadata__":{"a":"b"},"y":{"dtype":"I32","shape":[1],"data_offsets":[8,12]},)"
-      R"("x":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]}}   )",
-      12));
+  const auto file = parse(
+      file_of(R"({"__metadata__":{"a":"b"},"y":{"dtype":"I32","shape":[1],"data_offsets":[8,12]},)"
+              R"("x":{"dtype":"F16","shape":[2,2],"data_offsets":[0,8]}}   )",
+              12));
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_EQ(file->metadata.at("a"), "b");
   EXPECT_EQ(to_string(file->tensors.at("x").view()), "(2, 2) F16 on cpu");
@@ -186,8 +186,7 @@ std::vector<Hostile> hostile_files() {
       {"OffsetsReversed", entry(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"), "[8, 0]"},
       {"OffsetsPastEnd", entry(R"("dtype":"F32","shape":[4],"data_offsets":[0,16])"),
        "has 8 bytes of data"},
-      {"OffsetsHuge",
-       entry(R"("dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,0])"),
+      {"OffsetsHuge", entry(R"("dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,0])"),
        "18446744073709551608"},
       {"Overlap",
        file_of("{\"x\":{" + ok + R"(},"y":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12),

@@ -85,8 +85,12 @@ TEST(Float16, EveryBitPatternSurvivesTheRoundTrip) {
     const auto pattern = static_cast<uint16_t>(bits);
     const float as_f16 = to_float(f16{pattern});
     const float as_bf16 = to_float(bf16{pattern});
-    if (!std::isnan(as_f16)) EXPECT_EQ(to_f16(as_f16).bits, pattern);
-    if (!std::isnan(as_bf16)) EXPECT_EQ(to_bf16(as_bf16).bits, pattern);
+    if (!std::isnan(as_f16)) {
+      EXPECT_EQ(to_f16(as_f16).bits, pattern);
+    }
+    if (!std::isnan(as_bf16)) {
+      EXPECT_EQ(to_bf16(as_bf16).bits, pattern);
+    }
     EXPECT_EQ(std::isnan(to_float(to_f16(as_f16))), std::isnan(as_f16));
     EXPECT_EQ(std::isnan(to_float(to_bf16(as_bf16))), std::isnan(as_bf16));
   }
@@ -108,7 +112,9 @@ void expect_nearest_even(T (*convert)(float)) {
       if (std::isinf(other)) continue;
       const double other_error = std::fabs(static_cast<double>(other) - x);
       ASSERT_LE(error, other_error) << x;
-      if (error == other_error) ASSERT_EQ(rounded.bits % 2, 0) << x;
+      if (error == other_error) {
+        ASSERT_EQ(rounded.bits % 2, 0) << x;
+      }
     }
   }
 }
