@@ -79,9 +79,13 @@ BackwardPlan backward_plan(const SparseAttentionBackwardArgs& args, const ExecCo
 
 template struct BackwardScratch<bf16>;
 template struct BackwardScratch<f16>;
+template struct BackwardScratch<narrow_bf16>;
 template Chunk<bf16> carve_chunk(const AttentionSizes&, const BackwardPlan&, Carver&);
 template Chunk<f16> carve_chunk(const AttentionSizes&, const BackwardPlan&, Carver&);
+template Chunk<narrow_bf16> carve_chunk(const AttentionSizes&, const BackwardPlan&, Carver&);
 template BackwardPlan backward_plan<bf16>(const SparseAttentionBackwardArgs&, const ExecContext&);
 template BackwardPlan backward_plan<f16>(const SparseAttentionBackwardArgs&, const ExecContext&);
+template BackwardPlan backward_plan<narrow_bf16>(const SparseAttentionBackwardArgs&,
+                                                 const ExecContext&);
 
 }  // namespace dsattn::cpu

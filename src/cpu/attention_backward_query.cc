@@ -109,5 +109,6 @@ void QueryGradient<T>::write_dq(int64_t t, bool any, const BackwardScratch<T>& s
 
 template class QueryGradient<bf16>;
 template class QueryGradient<f16>;
+template class QueryGradient<narrow_bf16>;
 
 }  // namespace dsattn::cpu

@@ -48,6 +48,15 @@ inline float sink_of(const TensorView& sink, int64_t h) {
   return sink.ptr<const float>()[h * sink.stride(0)];
 }
 
+/// Calls f with a value of the type that a call's storage is computed as.
+template <class Args, class F>
+auto with_storage(const Args& args, const F& f) {
+  constexpr int64_t kNarrow = 16;  // columns, below which bf16 weights miss the contract's bound
+  if (args.q.dtype == DType::kF16) return f(f16{});
+  if (std::min(args.q.size(2), args.out.size(2)) < kNarrow) return f(narrow_bf16{});
+  return f(bf16{});
+}
+
 /// Row (t, h) of a [Sq, H, ...] tensor.
 template <class T>
 T* row_of(const TensorView& view, int64_t t, int64_t h) {

@@ -29,4 +29,9 @@ const AttentionMath<f16>& attention_math(CpuIsa limit) {
   return tables_for(limit).for_f16;
 }
 
+template <>
+const AttentionMath<narrow_bf16>& attention_math(CpuIsa limit) {
+  return tables_for(limit).for_narrow_bf16;
+}
+
 }  // namespace dsattn::cpu

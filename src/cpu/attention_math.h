@@ -15,6 +15,11 @@
 
 namespace dsattn::cpu {
 
+/// bf16 storage multiplied in fp32: for rows so narrow that rounded weights would not average out.
+struct narrow_bf16 {
+  uint16_t bits = 0;
+};
+
 template <class T>
 using ProductType = std::conditional_t<std::is_same_v<T, bf16>, bf16, float>;
 
@@ -65,7 +70,7 @@ struct AttentionMath {
                    float* dst, int64_t ld_dst);
 };
 
-/// The functions for gemm_for(limit).isa. Defined for bf16 and f16.
+/// The functions for gemm_for(limit).isa. Defined for bf16, f16 and narrow_bf16.
 template <class T>
 const AttentionMath<T>& attention_math(CpuIsa limit);
 
@@ -73,6 +78,7 @@ const AttentionMath<T>& attention_math(CpuIsa limit);
 struct AttentionMathTables {
   AttentionMath<bf16> for_bf16;
   AttentionMath<f16> for_f16;
+  AttentionMath<narrow_bf16> for_narrow_bf16;
 };
 extern const AttentionMathTables kAttentionMathBaseline;
 extern const AttentionMathTables kAttentionMathAvx2;

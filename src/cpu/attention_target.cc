@@ -109,8 +109,10 @@ void AttentionTarget<T>::run(int64_t t, const RowKeys& row, float* target) {
     math_.target_block(scores_, n, heads_padded_, scale_, shift_, live_, target + first);
     for (int64_t i = first; i < first + n; ++i) sum += static_cast<double>(target[i]);
   }
-  const auto factor = sum == 0 ? 0.0f : static_cast<float>(1.0 / sum);
-  for (int64_t i = 0; i < row.n; ++i) target[i] *= factor;
+  const double divisor = sum == 0 ? 1.0 : sum;  // divided, so that a row of one key is exactly 1
+  for (int64_t i = 0; i < row.n; ++i) {
+    target[i] = static_cast<float>(static_cast<double>(target[i]) / divisor);
+  }
 }
 
 template <class T>

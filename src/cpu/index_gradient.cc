@@ -10,7 +10,7 @@ const float kClip = 3.7835059e-44f;  // e^-100, subnormal
 
 }  // namespace
 
-QueryGradient::QueryGradient(const IndexerInputs& inputs, const IndexerGradients& gradients,
+IndexGradient::IndexGradient(const IndexerInputs& inputs, const IndexerGradients& gradients,
                              CpuIsa limit, Carver& carver)
     : inputs_(inputs),
       gradients_(gradients),
@@ -27,12 +27,12 @@ QueryGradient::QueryGradient(const IndexerInputs& inputs, const IndexerGradients
       dq_(carver.take<float>(query_.heads_padded() * kIndexDim)),
       dw_(carver.take<double>(query_.heads_padded())) {}
 
-void QueryGradient::score(int64_t t, const RowKeys& row, float* scores) {
+void IndexGradient::score(int64_t t, const RowKeys& row, float* scores) {
   query_.load(t);
   score_row(math_, inputs_.index_k, row, block_, query_, scores);
 }
 
-void QueryGradient::backward(int64_t t, const RowKeys& row, const float* x, float* key_rows) {
+void IndexGradient::backward(int64_t t, const RowKeys& row, const float* x, float* key_rows) {
   const int64_t heads = query_.heads_padded();
   math_.pack_rows(query_.rows(), kIndexDim, heads, kIndexDim, query_packed_, heads);
   std::fill_n(dq_, heads * kIndexDim, 0.0f);

@@ -13,9 +13,9 @@
 namespace dsattn::cpu {
 
 /// Scratch of one thread for one query's gradients.
-class QueryGradient {
+class IndexGradient {
  public:
-  QueryGradient(const IndexerInputs& inputs, const IndexerGradients& gradients, CpuIsa limit,
+  IndexGradient(const IndexerInputs& inputs, const IndexerGradients& gradients, CpuIsa limit,
                 Carver& carver);
 
   /// The query's scores along the row.

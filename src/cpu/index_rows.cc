@@ -42,8 +42,9 @@ double softmax_row(const IndexMath& math, const float* scores, int64_t n, float*
   std::copy_n(scores, n, predict);
   std::fill(predict + n, predict + padded, -kInf);
   const double sum = math.exp_row(predict, padded, max);
-  const auto factor = static_cast<float>(1.0 / sum);
-  for (int64_t i = 0; i < n; ++i) predict[i] *= factor;
+  for (int64_t i = 0; i < n; ++i) {
+    predict[i] = static_cast<float>(static_cast<double>(predict[i]) / sum);
+  }
   return static_cast<double>(max) + std::log(sum);
 }
 

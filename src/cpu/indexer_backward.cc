@@ -20,7 +20,7 @@ struct Scratch {
   float* scores;
   float* predict;
   float* target;
-  QueryGradient gradient;
+  IndexGradient gradient;
   std::conditional_t<kIsLoss<Args>, AttentionTarget<T>, NoTarget> attention;
 
   Scratch(const Args& args, const ExecContext& ctx, Carver& carver)

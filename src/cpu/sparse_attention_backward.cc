@@ -177,12 +177,11 @@ Result<void> run_as(const SparseAttentionBackwardArgs& args, const ExecContext& 
 }  // namespace
 
 int64_t workspace_bytes(const SparseAttentionBackwardArgs& args, const ExecContext& ctx) {
-  return args.q.dtype == DType::kBF16 ? backward_plan<bf16>(args, ctx).total_bytes()
-                                      : backward_plan<f16>(args, ctx).total_bytes();
+  return with_storage(args, [&]<class T>(T) { return backward_plan<T>(args, ctx).total_bytes(); });
 }
 
 Result<void> run(const SparseAttentionBackwardArgs& args, const ExecContext& ctx) {
-  return args.q.dtype == DType::kBF16 ? run_as<bf16>(args, ctx) : run_as<f16>(args, ctx);
+  return with_storage(args, [&]<class T>(T) { return run_as<T>(args, ctx); });
 }
 
 }  // namespace dsattn::cpu

@@ -145,12 +145,12 @@ Result<void> run_as(const SparseAttentionForwardArgs& args, const ExecContext& c
 
 int64_t workspace_bytes(const SparseAttentionForwardArgs& args, const ExecContext& ctx) {
   const AttentionSizes size(args);
-  const bool is_bf16 = args.q.dtype == DType::kBF16;
-  return threads_for(size, ctx) * (is_bf16 ? scratch_bytes<bf16>(size) : scratch_bytes<f16>(size));
+  return with_storage(args,
+                      [&]<class T>(T) { return threads_for(size, ctx) * scratch_bytes<T>(size); });
 }
 
 Result<void> run(const SparseAttentionForwardArgs& args, const ExecContext& ctx) {
-  return args.q.dtype == DType::kBF16 ? run_as<bf16>(args, ctx) : run_as<f16>(args, ctx);
+  return with_storage(args, [&]<class T>(T) { return run_as<T>(args, ctx); });
 }
 
 }  // namespace dsattn::cpu

@@ -5,6 +5,7 @@
 
 #include "base/causal_mask.h"
 #include "problem/elements.h"
+#include "problem/index_term_sizes.h"
 #include "problem/term_sizes.h"
 
 namespace dsattn {
@@ -55,6 +56,8 @@ Result<void> judge_plain(const Problem& problem, const TensorMap& result, const 
   if (!expected) return tl::unexpected(expected.error());
   CompareContext context;
   context.operand_size = operand_size(problem);
+  auto index_sizes = index_term_sizes(problem);
+  if (!index_sizes) return tl::unexpected(index_sizes.error());
   for (const auto& [name, tensor] : *expected) {
     context.term_sizes.clear();
     if (problem.op == "sparse_attention_backward") {
@@ -62,6 +65,8 @@ Result<void> judge_plain(const Problem& problem, const TensorMap& result, const 
       if (!sizes) return tl::unexpected(sizes.error());
       context.term_sizes = std::move(*sizes);
     }
+    const auto at = index_sizes->find(name);
+    if (at != index_sizes->end()) context.term_sizes = at->second;
     const auto got = result.find(name);
     if (got == result.end()) {
       TensorReport absent;
