@@ -18,7 +18,7 @@ inline void add_demo(CLI::App& app, int& status) {
   static std::string backend = "cpu";
   CLI::App* verb = app.add_subcommand(
       "demo", "Train a small language model with dense and with sparse attention, and compare");
-  verb->footer("Example: dsattn demo --steps 320 --out demo");
+  verb->footer("Example: dsattn demo --steps 120 --out demo");
   verb->add_option("--text", options.text, "A text to learn; default: licence texts of the system");
   verb->add_option("--steps", options.steps, "Optimizer steps of each model")
       ->check(CLI::Range(int64_t{1}, int64_t{1000000}))

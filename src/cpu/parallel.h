@@ -38,6 +38,9 @@ bool parallel_for(int64_t count, int threads, const ExecContext& ctx, double fro
       if (!ctx.progress(from + (to - from) * share)) cancelled.store(true);
     }
   }
+  // The calling thread may have got no item at all: it reports, and can cancel, at the end in any
+  // case.
+  if (ctx.progress && !cancelled.load() && !ctx.progress(to)) return false;
   return !cancelled.load();
 }
 
