@@ -106,14 +106,14 @@ void print_bench(const BenchOptions& options, const Problem& problem, const Exec
   if (!options.common.json) {
     fmt::print(
         "{} on {} ({}, {} threads): median {:.4g} s, 10 % to 90 % {:.4g} to {:.4g} s, {} runs\n",
-        problem.op, options.common.backend, to_string(isa), threads, median, timing.at(0.1),
+        problem.op, backend_name(options.common), to_string(isa), threads, median, timing.at(0.1),
         timing.at(0.9), timing.seconds.size());
     fmt::print("{:.1f} GFLOP/s, {:.1f} % of the {:.0f} GFLOP/s of a bf16 product of 2048^3\n",
                gflops, 100 * gflops / peak, peak);
     return;
   }
   const nlohmann::ordered_json json = {{"op", problem.op},
-                                       {"backend", options.common.backend},
+                                       {"backend", backend_name(options.common)},
                                        {"cpu_isa", to_string(isa)},
                                        {"threads", threads},
                                        {"shapes", shapes_json(problem)},

@@ -57,6 +57,9 @@ int info(const Common& options);
 /// The context that the common flags describe. Errors: kInvalidValue (an unknown name).
 Result<ExecContext> context_of(const Common& options);
 
+/// The name of the backend that computes: what `auto` stands for on tensors in host memory.
+std::string backend_name(const Common& options);
+
 /// One line on stderr; the exit status that the error's kind has.
 int report(const Error& error);
 

@@ -114,6 +114,10 @@ int report(const Error& error) {
   return absent || error.code == ErrorCode::kInternal ? kUnavailableStatus : kUsage;
 }
 
+std::string backend_name(const Common& options) {
+  return options.backend == "auto" ? std::string(to_string(Backend::kCpu)) : options.backend;
+}
+
 Result<ExecContext> context_of(const Common& options) {
   ExecContext ctx;
   auto backend = parse_backend(options.backend);
@@ -173,7 +177,7 @@ int run(const RunOptions& options) {
   }
   if (options.common.json) {
     const Json json = {{"op", problem->op},
-                       {"backend", options.common.backend},
+                       {"backend", backend_name(options.common)},
                        {"seconds", elapsed.count()},
                        {"file", options.output},
                        {"tensors", tensors_json(*result)}};
@@ -198,7 +202,7 @@ int verify(const VerifyOptions& options) {
   if (!verdict) return report(verdict.error());
   if (options.common.json) {
     Json json = {{"op", problem->op},
-                 {"backend", options.common.backend},
+                 {"backend", backend_name(options.common)},
                  {"passed", verdict->passed()},
                  {"tensors", Json::array()}};
     for (const TensorReport& tensor : verdict->tensors) {
@@ -208,7 +212,7 @@ int verify(const VerifyOptions& options) {
   } else {
     for (const TensorReport& tensor : verdict->tensors) print_report(tensor);
     fmt::print("{}: {} on backend {}\n", verdict->passed() ? good("passed") : bad("failed"),
-               problem->op, options.common.backend);
+               problem->op, backend_name(options.common));
   }
   return verdict->passed() ? kPass : kCheckFailed;
 }

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <ostream>
 #include <random>
 #include <vector>
 
@@ -21,6 +22,12 @@ struct Shape {
   int64_t queries, heads, width, value_width, slots, rows;
   DType dtype = DType::kBF16;
   DType dkv_dtype = DType::kBF16;
+
+  friend void PrintTo(const Shape& shape, std::ostream* to) {
+    *to << "Sq=" << shape.queries << " H=" << shape.heads << " D=" << shape.width
+        << " Dv=" << shape.value_width << " K=" << shape.slots << " Skv=" << shape.rows << " "
+        << to_string(shape.dtype);
+  }
 };
 
 OwnedTensor zeros(DType dtype, std::vector<int64_t> shape) {
