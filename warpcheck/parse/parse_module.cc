@@ -73,11 +73,9 @@ bool Parser::file() {
   const std::string_view quoted = text(next());
   out.path = std::string(quoted.substr(1, quoted.size() - 2));
   module_.files.push_back(std::move(out));
-  std::uint32_t ignored = 0;  // time stamp and size
   for (int i = 0; i < 2 && accept(','); ++i) {
-    Constant number;
-    if (!constant(number)) return false;
-    ignored += static_cast<std::uint32_t>(number.bits);
+    Constant time_stamp_or_size;  // of no use here
+    if (!constant(time_stamp_or_size)) return false;
   }
   return true;
 }
