@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that #include arrows between the folders of src/ point down only.
+"""Checks that #include arrows between the folders of src/ and warpcheck/ point down only.
 
 usage: check_layers.py [ROOT]. Reads include lines alone. A file may include its own folder, the
 public headers (dsattn/...) and the folders its row names; exit status 1 lists what breaks that.
@@ -24,6 +24,9 @@ ALLOWED = {
     "ops": ["base", "plan", "sim", "ref", "cpu", "gpu"],
     "problem": ["base", "ops"],
     "cli": ["base", "plan", "cpu", "ops", "problem", "demo"],  # demo: examples/demo, behind one verb
+    "warpcheck/isa": [],
+    "warpcheck/parse": ["warpcheck/isa"],
+    "warpcheck/ir": ["warpcheck/isa", "warpcheck/parse"],
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 
@@ -35,12 +38,16 @@ def layer_of(folder: str):
 
 
 def problems(root: pathlib.Path):
-    src = root / "src"
-    for path in sorted(p for p in src.rglob("*") if p.suffix in {".h", ".cc", ".cu", ".cuh"}):
-        folder = path.parent.relative_to(src).as_posix()
+    checker = root / "warpcheck"
+    files = [*(root / "src").rglob("*"), *checker.rglob("*")]
+    for path in sorted(p for p in files if p.suffix in {".h", ".cc", ".cu", ".cuh"}):
+        if checker / "tests" in path.parents:
+            continue
+        base = root if checker in path.parents else root / "src"
+        folder = path.parent.relative_to(base).as_posix()
         own = layer_of(folder)
         if own is None:
-            yield f"{path.relative_to(root)}: folder src/{folder} has no row in check_layers.py"
+            yield f"{path.relative_to(root)}: folder {folder} has no row in check_layers.py"
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             match = INCLUDE.match(line)

@@ -70,9 +70,9 @@ KeyRowBuffer::KeyRowBuffer(int64_t row_capacity, int64_t all_queries, int64_t ke
   sums = carver.take<float>(keys * kIndexDim);
 }
 
-bool add_key_rows(const KeyRowBuffer& buffer, int64_t queries, int64_t keys, int threads) {
+void add_key_rows(const KeyRowBuffer& buffer, int64_t queries, int64_t keys, int threads) {
   const int64_t range = (keys + kRanges - 1) / kRanges;
-  return parallel_for(kRanges, threads, ExecContext{}, 0, 1, [&](int64_t item, int) {
+  parallel_for(kRanges, threads, ExecContext{}, 0, 1, [&](int64_t item, int) {
     const int64_t from = item * range;
     const int64_t to = std::min(from + range, keys);
     for (int64_t i = 0; i < queries * buffer.capacity; ++i) {

@@ -55,8 +55,9 @@ struct KeyRowBuffer {
   KeyRowBuffer(int64_t row_capacity, int64_t all_queries, int64_t keys, Carver& carver);
 };
 
-/// sums += the rows of `queries` queries, in order. Returns false if cancelled.
-bool add_key_rows(const KeyRowBuffer& buffer, int64_t queries, int64_t keys, int threads);
+/// sums += the rows of `queries` queries, in order. Short beside the chunk's phase 1, so it neither
+/// reports progress nor can be cancelled.
+void add_key_rows(const KeyRowBuffer& buffer, int64_t queries, int64_t keys, int threads);
 
 /// d_index_k = sums, in its own type.
 void store_key_sums(const KeyRowBuffer& buffer, const TensorView& d_index_k);
