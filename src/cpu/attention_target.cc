@@ -97,7 +97,9 @@ void AttentionTarget<T>::run(int64_t t, const RowKeys& row, float* target) {
     math_.max_block(scores_, n, heads_padded_, scale_, max_);
   }
   bool nan = false;
-  for (int64_t h = 0; h < heads_; ++h) nan |= live_[h] != 0u && std::isnan(norm_[h]);
+  for (int64_t h = 0; h < heads_; ++h) {
+    nan |= live_[h] != 0u && (std::isnan(norm_[h]) || std::isnan(max_[h]));
+  }
   if (!nan && !choose_base()) {
     std::fill_n(target, row.n, 0.0f);
     return;

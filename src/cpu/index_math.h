@@ -27,7 +27,7 @@ struct IndexMath {
   void (*target_block)(const float* s, int64_t slots, int64_t heads, float scale,
                        const float* shift, const uint32_t* live, float* target);
 
-  /// Largest scale * s[j, h] over slots, per head: max[h] = max(max[h], ...); NaN is passed over.
+  /// Largest scale * s[j, h] over slots, per head: max[h] = max(max[h], ...); NaN if one is NaN.
   void (*max_block)(const float* s, int64_t slots, int64_t heads, float scale, float* max);
 
   /// Whether any of 16 scores exceeds the bound.

@@ -4,6 +4,7 @@ namespace dsattn::cpu {
 
 void KeyBlock::gather(const AttentionMath<bf16>& math, const TensorView& index_k,
                       const int32_t* ids, int64_t n) {
+  count = n;
   padded = round_up(n, kPanel);
   gather_rows<bf16>(math, index_k, ids, n, padded, rows, kIndexDim);
   pack_transposed<bf16>(math, rows, padded, kIndexDim, packed);
@@ -33,6 +34,11 @@ void IndexQuery::load(int64_t t) {
 void IndexQuery::score(const KeyBlock& block, float* scores) {
   gemm_(heads_padded_, block.padded, kIndexDim, rows_, kIndexDim, block.packed, products_,
         kKeyBlock, false);
+  // An infinite query meets the zeros there as NaN, which would reach its own d_index_w.
+  for (int64_t h = 0; h < heads_; ++h) {
+    std::fill(products_ + h * kKeyBlock + block.count, products_ + h * kKeyBlock + block.padded,
+              0.0f);
+  }
   math_.weighted_relu(products_, kKeyBlock, weights_, heads_, block.padded, inputs_.sm_scale,
                       scores);
 }

@@ -19,11 +19,13 @@ inline constexpr int64_t kKeyBlock = 256;  ///< keys packed at a time
 struct KeyBlock {
   bf16* rows;      ///< [kKeyBlock, kIndexDim]
   bf16* packed;    ///< B operand [kIndexDim, padded keys]
+  int64_t count;   ///< keys
   int64_t padded;  ///< keys rounded up to kPanel
 
   explicit KeyBlock(Carver& carver)
       : rows(carver.take<bf16>(kKeyBlock * kIndexDim)),
         packed(carver.take<bf16>(kKeyBlock * kIndexDim)),
+        count(0),
         padded(0) {}
 
   /// Takes n <= kKeyBlock rows of index_k by their ids.
@@ -38,7 +40,7 @@ class IndexQuery {
 
   void load(int64_t t);
 
-  /// S and the scores of a block: scores[0..block.padded).
+  /// S and the scores of a block: scores[0..block.padded), where S is 0 past the last key.
   void score(const KeyBlock& block, float* scores);
 
   int64_t heads() const { return heads_; }

@@ -155,6 +155,31 @@ void minus_inf_lse(Problem& problem, Rng&) {
   set(problem, "sink", DType::kF32, {dout.size(1)}, [](int64_t) { return 0.5; });
 }
 
+/// Every key NaN under an lse that is not: what depends on a score shows it.
+void nan_keys(Problem& problem, Rng&) {
+  fill(problem, "kv", static_cast<double>(kNaN));
+  const TensorView q = problem.view("q");
+  set(problem, "lse", DType::kF32, {q.size(0), q.size(1)}, [](int64_t) { return 0.5; });
+  if (!problem.has("dout")) return;
+  const TensorView dout = problem.view("dout");
+  set(problem, "out", dout.dtype, {dout.size(0), dout.size(1), dout.size(2)},
+      [](int64_t) { return 0.25; });
+}
+
+/// Scores near +500 in even heads and -500 in odd ones, that differ by about 1 from key to key: the
+/// first column gives the size, the others the rest.
+void loud_scores(Problem& problem, Rng& rng) {
+  const int64_t width = problem.view("q").size(2);
+  const int64_t heads = problem.view("q").size(1);
+  const double size = std::sqrt(500 * std::sqrt(static_cast<double>(width)));
+  fill_with(problem.tensors.at("q"), [&](int64_t i) {
+    if (i % width != 0) return rng.normal();
+    return i / width % heads % 2 == 0 ? size : -size;
+  });
+  fill_with(problem.tensors.at("kv"),
+            [&](int64_t i) { return i % width == 0 ? size : rng.normal(); });
+}
+
 Apply predict_zeros(bool clipped) {
   return [=](Problem& problem, Rng&) {
     const std::vector<double> old = to_doubles(problem.tensors.at("predict"));
@@ -236,6 +261,8 @@ std::vector<Edge> attention_edges() {
   list.push_back({"huge-dot", "raw dot products beyond fp16's 65,504", "q", huge_dot});
   list.push_back(
       {"same-key-loud", "one key in every slot, dout x 300", "dout", same_key_loud_gradient});
+  list.push_back({"nan-keys", "every key NaN, lse finite", "lse", nan_keys});
+  list.push_back({"loud-scores", "scores near +500 and -500", "dout", loud_scores});
   list.push_back({"minus-inf-lse", "lse = -inf with a finite sink: P = 0", "out", minus_inf_lse});
   return list;
 }

@@ -176,6 +176,16 @@ class Table {
     wide.keys = 300000;
     wide.top_k = 2048;
     add("wide", wide);
+    wide.top_k = 65536;
+    add("wide_k65536", wide);
+    GenerateOptions fused = base("indexer_forward_top_k");
+    fused.queries = 2;
+    fused.keys = 70000;
+    fused.index_heads = 1;
+    fused.q_offsets = {fused.keys - 1};
+    fused.top_k = 65536;
+    fused.metadata["order"] = "score";
+    add("wide_k65536", fused);
   }
 };
 

@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
+#include "base/float16.h"
 #include "cases.h"
 #include "problem/verify.h"
 
@@ -124,6 +126,63 @@ TEST_P(Layout, StridesDoNotMatter) {
     SCOPED_TRACE(Schema<Args>::kName);
     expect_strides_do_not_matter<Args>(GetParam().ctx);
   });
+}
+
+/// The call writes nothing outside the workspace that the query asked for.
+template <class Args>
+void expect_workspace_is_kept(ExecContext ctx) {
+  constexpr size_t kGuard = 4096;
+  constexpr std::byte kDirt{0xA5};
+  GenerateOptions options = small(Schema<Args>::kName);
+  options.f32_gradients = ctx.num_threads == 3;  // without and with sums of dkv of their own
+  const auto problem = complete(problem_of(options), ctx);
+  ASSERT_TRUE(problem) << problem.error().message;
+  auto call = bind<Args>(*problem, ctx);
+  ASSERT_TRUE(call) << call.error().message;
+  const auto bytes = workspace_bytes(call->args, ctx);
+  ASSERT_TRUE(bytes) << bytes.error().message;
+  const auto size = static_cast<size_t>(*bytes);
+  auto memory = *OwnedTensor::make(
+      DType::kI32, std::vector<int64_t>{static_cast<int64_t>(size + 2 * kGuard) / 4 + 1});
+  std::ranges::fill(memory.bytes(), kDirt);
+  ctx.workspace = memory.bytes().data() + kGuard;
+  ctx.workspace_bytes = *bytes;
+  const auto done = execute(call->args, ctx);
+  ASSERT_TRUE(done) << done.error().message;
+  const auto untouched = [&](size_t from, size_t to) {
+    return std::ranges::all_of(memory.bytes().subspan(from, to - from),
+                               [=](std::byte b) { return b == kDirt; });
+  };
+  EXPECT_TRUE(untouched(0, kGuard)) << "before the workspace";
+  EXPECT_TRUE(untouched(kGuard + size, memory.bytes().size())) << "behind the workspace";
+}
+
+TEST_P(Layout, WorkspaceIsKept) {
+  for_each_op([&]<class Args>() {
+    SCOPED_TRACE(Schema<Args>::kName);
+    for (int threads : {1, 3, 8}) {
+      ExecContext ctx = GetParam().ctx;
+      ctx.num_threads = threads;
+      expect_workspace_is_kept<Args>(ctx);
+    }
+  });
+}
+
+/// A head whose products are all -inf has no gradient of its weight, NaN least of all.
+TEST_P(Layout, HeadAtMinusInfinityHasNoWeightGradient) {
+  Problem problem = problem_of(small("indexer_backward"));
+  const TensorView q = problem.view("index_q");
+  const TensorView k = problem.view("index_k");
+  for (int64_t t = 0; t < q.size(0); ++t) {
+    q.ptr<bf16>()[t * q.stride(0)] = to_bf16(-std::numeric_limits<float>::infinity());
+  }
+  for (int64_t s = 0; s < k.size(0); ++s) k.ptr<bf16>()[s * k.stride(0)] = to_bf16(1.0f);
+  const auto result = run_problem(problem, GetParam().ctx);
+  ASSERT_TRUE(result) << result.error().message;
+  const TensorView dw = result->at("d_index_w").view();
+  for (int64_t t = 0; t < q.size(0); ++t) {
+    EXPECT_EQ(dw.ptr<const float>()[t * dw.stride(0)], 0.0f) << "query " << t;
+  }
 }
 
 /// The last of 65,537 rows, alone: its result is that of a problem of one row.

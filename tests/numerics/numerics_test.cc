@@ -52,7 +52,7 @@ TEST_P(Threads, DoNotChangeABit) {
   const auto problem = complete(problem_of(options), column.ctx);
   ASSERT_TRUE(problem) << problem.error().message;
   TensorMap first;
-  for (int threads : {1, 2, 5, 2}) {
+  for (int threads : {1, 2, 3, 5, 8, 2}) {
     ExecContext ctx = column.ctx;
     ctx.num_threads = threads;
     const auto result = run_problem(*problem, ctx);
